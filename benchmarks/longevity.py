@@ -33,7 +33,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -90,7 +90,7 @@ def main() -> int:
         if not (given.trickle and name == "parquet"):
             results[name] = _measured(name, given)
             _judge(name, results[name], truth)
-            out.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+            out.write_text(json.dumps(_figures(results), indent=1) + "\n", "utf-8")
     text = trickle_table(results) if given.trickle else longevity_table(results, given.rounds)
     print(f"\n{text}")
     out.with_suffix(".md").write_text(text + "\n", "utf-8")
@@ -159,6 +159,17 @@ def _judge(name: str, steps: Steps, truth: dict[str, Any]) -> None:
     steps["wrong"] = {"of": wrong}
     if wrong:
         print(f"{name}: WRONG RESULTS: {', '.join(wrong)}")
+
+
+def _figures(results: dict[str, Steps]) -> dict[str, Steps]:
+    """Return what is kept of results: all but what the queries returned, which has been judged."""
+    return {
+        name: {
+            step: {key: each for key, each in facts.items() if key != "digests"}
+            for step, facts in steps.items()
+        }
+        for name, steps in results.items()
+    }
 
 
 def _same(one: list[float], other: list[float]) -> bool:
@@ -336,21 +347,38 @@ class _Side:
         _say("stored", bytes=stored, files=len(files), data_files=len(data))
 
 
-def longevity_table(results: dict[str, Steps], rounds: int) -> str:
-    """Return the figures of WP1 as Markdown."""
-    numbers = range(1, rounds + 1)
-    head = ["system", "build, s", *(f"round {each}, s" for each in numbers), "rounds, last / first"]
-    head += [f"queries {each}, s" for each in range(rounds + 1)]
-    head += ["decay", "written by the rounds, MB", *_STORED]
+def longevity_table(results: dict[str, Steps], rounds: int, words: Mapping[str, str] | None = None) -> str:
+    """Return the figures of WP1 as Markdown.
+
+    Args:
+        words: Systems in the table, each with its words; None for all by name.
+    """
+    head = [
+        "system",
+        "build, s",
+        "rounds: first, median, last, s",
+        "queries: first, median, last, s",
+        "decay",
+    ]
+    head += ["written by the rounds, MB", *_STORED]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for name, steps in results.items():
-        maintained = [_seconds(steps, f"round {each}") for each in numbers]
+    for name, called in (words or {each: each for each in results}).items():
+        steps = results.get(name, {})
+        maintained = [_seconds(steps, f"round {each + 1}") for each in range(rounds)]
         queries = [_seconds(steps, f"queries {each}") for each in range(rounds + 1)]
-        written = sum(steps.get(f"round {each}", {}).get("written", 0) for each in numbers)
-        row = [_shown(_seconds(steps, "build")), *map(_shown, maintained), _ratio(maintained)]
-        row += [*map(_shown, queries), _ratio(queries), f"{written / 1e6:.1f}", *_ends(steps)]
-        lines.append(f"| {name} | {' | '.join(row)} |")
+        written = sum(steps.get(f"round {each + 1}", {}).get("written", 0) for each in range(rounds))
+        row = [_shown(_seconds(steps, "build")), _course(maintained), _course(queries), _ratio(queries)]
+        row += [f"{written / 1e6:.0f}" if any(maintained) else "", *_ends(steps)]
+        lines.append(f"| {called} | {' | '.join(row)} |")
     return "\n".join(lines)
+
+
+def _course(seconds: list[float | None]) -> str:
+    """Return the first, the median and the last of some seconds."""
+    known = [each for each in seconds if each is not None]
+    return (
+        ", ".join(map(_shown, (known[0], median(known), known[-1]))) if len(known) > 1 else _shown(seconds[0])
+    )
 
 
 def trickle_table(results: dict[str, Steps]) -> str:
@@ -365,14 +393,14 @@ def trickle_table(results: dict[str, Steps]) -> str:
     return "\n".join(lines)
 
 
-_STORED = ("stored, MB", "files (of data)", "memory of Java, driver, worker, MiB", "wrong results")
+_STORED = ("stored, MB", "files of data", "memory of Java, driver, worker, MiB", "wrong results")
 
 
 def _ends(steps: Steps) -> list[str]:
     stored, memory = steps.get("stored", {}), steps.get("memory", {})
     return [
-        f"{stored.get('bytes', 0) / 1e6:.1f}",
-        f"{stored.get('files', 0)} ({stored.get('data_files', 0)})",
+        f"{stored.get('bytes', 0) / 1e6:.0f}",
+        f"{stored.get('data_files', 0):,}",
         ", ".join(f"{memory.get(kind, 0):.0f}" for kind in ("java", "driver", "worker")),
         f"{len(steps['wrong']['of'])}" if memory else "failed",
     ]
@@ -387,7 +415,7 @@ def _shown(seconds: float | None) -> str:
 
 
 def _ratio(seconds: list[float | None]) -> str:
-    return f"x {seconds[-1] / seconds[0]:.2f}" if len(seconds) > 1 and seconds[0] and seconds[-1] else ""
+    return f"{seconds[-1] / seconds[0]:.2f}" if len(seconds) > 1 and seconds[0] and seconds[-1] else ""
 
 
 if __name__ == "__main__":

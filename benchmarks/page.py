@@ -1,22 +1,26 @@
 """The tables and bars of docs/performance.md and docs/benchmarks.md, from what was measured last.
 
-python -m benchmarks.page       writes them, from benchmarks/results.json
+python -m benchmarks.page       writes them, from benchmarks/results.json and benchmarks/longevity.json
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchmarks.aims import Results
+from benchmarks.longevity import longevity_table
 from benchmarks.report import aims_table, seconds_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "docs" / "benchmarks.md")
 PICTURES = ROOT / "docs" / "pictures"
-MEASURED = ROOT / "benchmarks" / "results.json"
+MEASURED, MAINTAINED = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "longevity.json"
+_ROUNDS = 5
 
 _TABLE = re.compile(r"(<!-- table: (.+?) -->\n).*?(\n<!-- end of table -->)", re.DOTALL)
 _COW = {
@@ -73,6 +77,21 @@ _COLOURS = {
     "hudi": "#c2a878",
 }
 _LEFT, _WIDTH, _LINE = 110, 760, 18
+_LAKES = {
+    "parquet": "Parquet",
+    "dbt-hudi": "dbt-hudi",
+    "dbt-hudi mor": "dbt-hudi, MOR",
+    "delta": "Delta 3.3",
+    "iceberg": "Iceberg 1.12",
+    "iceberg mor": "Iceberg, MOR",
+    "hudi": "Hudi 1.2",
+    "hudi mor": "Hudi, MOR",
+}
+_COURSE = {
+    "load of 24 tables": "build",
+    "a round of maintenance": "round",
+    "25 queries after five": "queries",
+}
 
 
 def tables(results: Results) -> dict[str, str]:
@@ -86,7 +105,14 @@ def tables(results: Results) -> dict[str, str]:
         "copy-on-write": seconds_table(results, "copy-on-write", _COW, _STEPS),
         "merge-on-read": seconds_table(results, "merge-on-read", _MOR, _STEPS),
         "aims": aims_table(results),
+        "longevity": longevity_table(maintained(), _ROUNDS, _LAKES),
     }
+
+
+def maintained() -> dict[str, dict[str, Any]]:
+    """Return the figures of `benchmarks.longevity` that the pages show."""
+    found: dict[str, dict[str, Any]] = json.loads(MAINTAINED.read_text("utf-8"))
+    return found
 
 
 def filled(page: str, results: Results) -> str:
@@ -112,23 +138,40 @@ def bars(results: Results, name: str) -> str:
     Args:
         name: One of ``writes`` and ``merge-on-read``.
     """
-    lines, y = [], 6
+    groups = {}
     for words, step, end in _BARS[name]:
-        seconds = {
-            each: float(found[step]["seconds"])
-            for each in _COW
-            if step in (found := results.get(f"{each}{end}", {}))
+        found = {each: results.get(f"{each}{end}", {}).get(step) for each in _COW}
+        groups[words] = {
+            _COW[each].partition(",")[0]: (float(measured["seconds"]), _COLOURS[each])
+            for each, measured in found.items()
+            if measured
         }
-        longest = max(seconds.values())
+    return _drawn(groups)
+
+
+def course() -> str:
+    """Return the picture of tables that are maintained: load, the median of the rounds, the queries after them."""
+    groups: dict[str, dict[str, tuple[float, str]]] = {words: {} for words in _COURSE}
+    for name, steps in maintained().items():
+        for words, wanted in _COURSE.items():
+            taken = [steps[each]["seconds"] for each in wanted if each in steps]
+            if len(taken) == len(wanted):
+                groups[words][_LAKES[name]] = (median(taken), _COLOURS[name.removesuffix(" mor")])
+    return _drawn(groups)
+
+
+def _drawn(groups: Mapping[str, Mapping[str, tuple[float, str]]]) -> str:
+    """Return seconds and colour by system, below some words each, as SVG."""
+    lines, y = [], 6
+    for words, bars_of in groups.items():
+        longest = max(taken for taken, _ in bars_of.values())
         lines.append(f'<text x="0" y="{y + 13}" font-weight="bold">{words}</text>')
         y += _LINE + 4
-        for system, taken in seconds.items():
+        for system, (taken, colour) in bars_of.items():
             width = max(2.0, taken / longest * (_WIDTH - _LEFT - 90))
+            lines.append(f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{system}</text>')
             lines.append(
-                f'<text x="{_LEFT - 6}" y="{y + 12}" text-anchor="end">{_COW[system].partition(",")[0]}</text>'
-            )
-            lines.append(
-                f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_LINE - 4}" fill="{_COLOURS[system]}"/>'
+                f'<rect x="{_LEFT}" y="{y}" width="{width:.1f}" height="{_LINE - 4}" fill="{colour}"/>'
             )
             lines.append(f'<text x="{_LEFT + width + 6:.1f}" y="{y + 12}">{taken:.2f} s</text>')
             y += _LINE
@@ -141,7 +184,8 @@ def bars(results: Results, name: str) -> str:
 def files(results: Results) -> dict[Path, str]:
     """Return the text of each page and picture by its path."""
     found = {page: filled(page.read_text("utf-8"), results) for page in PAGES}
-    return found | {PICTURES / f"{name}.svg": bars(results, name) for name in _BARS}
+    drawn = {PICTURES / f"{name}.svg": bars(results, name) for name in _BARS}
+    return found | drawn | {PICTURES / "longevity.svg": course()}
 
 
 if __name__ == "__main__":
