@@ -148,7 +148,7 @@ class IndexOptions:
     BLOOM_IN_FOOTER = bool_option(
         "hoodie.parquet.bloom.filter.enabled",
         True,
-        "Base files have a Bloom filter of their keys in the footer, about 3 bytes a row, which every scan reads. With false it is "
+        "Base files have a Bloom filter of their keys in the footer, 3 to 5 bytes a row, which every scan reads. With false it is "
         "left out, unless the index is BLOOM or GLOBAL_BLOOM, or hoodie.metadata.index.bloom.filter.enable is true: Apache Hudi "
         "fails where one of these finds none.",
     )
