@@ -362,8 +362,8 @@ def longevity_table(results: dict[str, Steps], rounds: int, words: Mapping[str, 
     ]
     head += ["written by the rounds, MB", *_STORED]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for name, called in (words or {each: each for each in results}).items():
-        steps = results.get(name, {})
+    for name, steps in results.items():
+        called = (words or {}).get(name, name)
         maintained = [_seconds(steps, f"round {each + 1}") for each in range(rounds)]
         queries = [_seconds(steps, f"queries {each}") for each in range(rounds + 1)]
         written = sum(steps.get(f"round {each + 1}", {}).get("written", 0) for each in range(rounds))
