@@ -57,7 +57,7 @@ def _values(option: Option[OptionValue]) -> str:
     if option.kind in ("int", "float"):
         kind = "whole number" if option.kind == "int" else "number"
         return kind if option.minimum is None else f"{kind} >= {option.minimum:g}"
-    return "text"
+    return "local folder" if option.kind == "folder" else "text"
 
 
 def _default(option: Option[OptionValue]) -> str:

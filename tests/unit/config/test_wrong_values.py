@@ -17,6 +17,7 @@ WRONG = {
     "rate": ("soon", "nan", True, 0, 1, "-0.1", 1.5),
     "choice": ("no such word", 5),
     "text": (),
+    "folder": ("s3://bucket/spill", "/etc/passwd"),
 }
 
 
@@ -35,6 +36,13 @@ def test_a_value_of_a_wrong_type_is_refused_with_what_is_legal(option: Option) -
     if option.minimum is not None:
         below = option.minimum - 1
         assert f"at least {option.minimum:g}" in answer(option.key, int(below))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("64m", 67108864), ("1 GB", 1073741824), ("2KiB", 2048), ("4G", 4294967296)]
+)
+def test_a_size_with_a_unit_is_answered_in_bytes(text: str, size: int) -> None:
+    assert f"for a size in bytes: {size} (default" in answer("hoodie.memory.merge.max.size", text)
 
 
 def edits(key: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hudi_engine.errors import ConfigError
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.schema.meta_fields import RECORD_KEY
@@ -111,6 +112,15 @@ def test_no_file_stays_when_rows_end_in_an_error(tmp_path: Path, combines: bool)
     with pytest.raises(OSError, match="lost"):
         gathered(parts(), read, as_is, combines=combines)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_option(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    folder = str(tmp_path / "file" / "spill")
+    read = SliceBuilder(tmp_path).context(config(), memory_limit_bytes=1, spill_dir=folder)
+    parts = [batch([row("a"), row("b")], None, [False, False])]
+    with pytest.raises(ConfigError, match=f"in {folder!r}: .*hoodie.memory.spillable.map.path"):
+        gathered(parts, read, as_is, combines=True)
 
 
 LIMITED = """

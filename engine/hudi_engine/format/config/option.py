@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Number
@@ -18,7 +20,10 @@ _LEGAL = {
     "float": "a number",
     "rate": "a number between 0 and 1, both excluded, such as 1e-9",
     "text": "a text",
+    "folder": "the path of a local folder, such as /var/tmp/hudi",
 }
+_SIZE = re.compile("([0-9]+) *([kmg])(?:i?b)?", re.IGNORECASE)
+_SHIFTS = {"k": 10, "m": 20, "g": 30}
 Value = TypeVar("Value", covariant=True)
 Flag = TypeVar("Flag", bool, bool | None)
 Whole = TypeVar("Whole", int, int | None)
@@ -32,7 +37,7 @@ class Option(Generic[Value]):
     """One option; `Options` gives its value for the option itself, in its type.
 
     Args:
-        kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
+        kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text``, ``folder`` (a local one) or ``choice``.
         default: Value used when the key is absent; None means "not set".
         choices: Legal values of a ``choice`` (compared without regard to case).
     """
@@ -71,6 +76,8 @@ class Option(Generic[Value]):
             raise self._refuse(raw, ", ".join(map(str, self.choices)))
         if self.kind in ("int", "float", "rate"):
             return self._parse_number(raw, text)
+        if self.kind == "folder" and ("://" in text or os.path.isfile(text)):
+            raise self._refuse(raw, _LEGAL["folder"])
         return text
 
     def _parse_number(self, raw: object, text: str) -> int | float:
@@ -81,6 +88,9 @@ class Option(Generic[Value]):
         try:
             number: int | float = int(text) if self.kind == "int" else float(text)
         except ValueError:
+            size = _SIZE.fullmatch(text)
+            if size:
+                legal += f", for a size in bytes: {int(size[1]) << _SHIFTS[size[2].lower()]}"
             raise self._refuse(raw, legal) from None
         too_small = self.minimum is not None and number < self.minimum
         if not math.isfinite(number) or too_small or (self.kind == "rate" and not 0 < number < 1):
@@ -119,6 +129,11 @@ def rate_option(key: str, default: Real, doc: str) -> Option[Real]:
 def text_option(key: str, default: Text, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:
     """Declare an option that is any text; without a default it may be unset."""
     return Option(key, "text", default, doc, aliases=aliases)
+
+
+def folder_option(key: str, doc: str) -> Option[str | None]:
+    """Declare an option that names a local folder, and may be unset."""
+    return Option(key, "folder", None, doc)
 
 
 @overload

@@ -15,6 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.errors import ConfigError
+from hudi_engine.format.config.declared.engine_options import MergeOptions
 from hudi_engine.format.index.buckets import java_hashes
 from hudi_engine.format.merge.rows_at import rows_at, taken
 from hudi_engine.format.schema.nested import one_array
@@ -35,9 +37,17 @@ class SpillStore(ExitStack):
 
     def __init__(self, folder: str | None, partitions: int) -> None:
         super().__init__()
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-        self._folder = Path(self.enter_context(tempfile.TemporaryDirectory(prefix="hudi-merge-", dir=folder)))
+        try:
+            if folder is not None:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+            made = tempfile.TemporaryDirectory(prefix="hudi-merge-", dir=folder)
+        except OSError as error:
+            where = "the system's temp folder" if folder is None else f"{folder!r}"
+            raise ConfigError(
+                f"rows are more than {MergeOptions.MERGE_MEMORY}, and no file for them can be made in {where}: {error}. Name a "
+                f"local folder that this user may write to in {MergeOptions.SPILL_FOLDER}"
+            ) from error
+        self._folder = Path(self.enter_context(made))
         self._partitions = partitions
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
         self._added = 0

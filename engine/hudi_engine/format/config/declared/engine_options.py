@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from hudi_engine.format.config.enums import ConcurrencyMode, FailedWritesPolicy, SchemaChange
-from hudi_engine.format.config.option import bool_option, choice_option, int_option, text_option
+from hudi_engine.format.config.option import (
+    bool_option,
+    choice_option,
+    folder_option,
+    int_option,
+)
 
 READ = "Reading and merging"
 LOCKS = "Failed writes and locks"
@@ -24,10 +29,9 @@ class MergeOptions:
     COMPACTION_MEMORY = int_option(
         "hoodie.memory.compaction.max.size", 1024 * 1024 * 1024, "The same for compaction.", minimum=1
     )
-    SPILL_FOLDER = text_option(
+    SPILL_FOLDER = folder_option(
         "hoodie.memory.spillable.map.path",
-        None,
-        "Folder for rows that spill; the system's temp folder when absent.",
+        "Local folder for rows that spill, made where it is missing; the system's temp folder when absent.",
     )
 
 
