@@ -4,7 +4,7 @@
 python3 dev.py demo               set up, build a dbt project over a year of real flights, read it back
 python3 dev.py test [TIER ...]    set up and run the tests, all tiers or the named ones (--long: the long ones too)
 python3 dev.py setup              only set up
-python3 dev.py bench              times against other table formats, cores, memory (about an hour)
+python3 dev.py bench [NAME]       times against other table formats, cores, memory (about an hour); NAME: longevity, large, ...
 python3 dev.py reliability [ROW]  the long form of the scorecard (--minutes N a row, --scale 0.1: a tenth of it)
 python3 dev.py docs               the documentation as a site, in .cache/site
 python3 dev.py run COMMAND ...    run a command inside the environment, e.g. dev.py run dbt --version

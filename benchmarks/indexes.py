@@ -1,6 +1,6 @@
 """Look-ups and upserts by the indexes of the metadata table, what each index costs to build and to keep, and Apache Hudi beside.
 
-.venv-spark35/bin/python -m benchmarks.indexes [--rows 20000000] [--partitions 100]
+python3 dev.py bench indexes [--rows 20000000] [--partitions 100]
 
 Keys say nothing of their partition. Each side has a process of its own; a step that is named twice counts the second time.
 """

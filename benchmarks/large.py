@@ -1,8 +1,8 @@
 """A hundred million rows on one small machine: seconds, CPU seconds and the memory of each kind of process, step by step.
 
-.venv-spark35/bin/python -m benchmarks.large                        100 M rows: half an hour, 25 GB of disk
-.venv-spark35/bin/python -m benchmarks.large --rows 20000000        the same with a fifth of the rows
-.venv-spark35/bin/python -m benchmarks.large --cluster              loads and upserts on a standalone cluster of two workers
+python3 dev.py bench large                        100 M rows: half an hour, 25 GB of disk
+python3 dev.py bench large --rows 20000000        the same with a fifth of the rows
+python3 dev.py bench large --cluster              loads and upserts on a standalone cluster of two workers
 
 Rows lie in fifty partitions in the order in which they were made, as events do by day. *Keys everywhere* are those of all
 partitions, so that a copy-on-write upsert writes nearly all files again; *recent keys* are those of the last partition, a tenth

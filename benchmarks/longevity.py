@@ -1,8 +1,8 @@
 """LST-Bench's workload WP1, longevity: what queries cost before and after five rounds of TPC-DS data maintenance.
 
-.venv-spark35/bin/python -m benchmarks.longevity --scale 1
-.venv-spark35/bin/python -m benchmarks.longevity --scale 0.1 --systems dbt-hudi,delta
-.venv-spark35/bin/python -m benchmarks.longevity --scale 0.1 --trickle 1000        tiny upserts into store_sales instead
+python3 dev.py bench longevity --scale 1
+python3 dev.py bench longevity --scale 0.1 --systems dbt-hudi,delta
+python3 dev.py bench longevity --scale 0.1 --trickle 1000        tiny upserts into store_sales instead
 
 Each system in a process of its own loads all 24 tables, runs 25 of the 99 queries, and then five times the data maintenance and
 the queries again. One pass of the queries before the first counted one warms Java up. The results of every query after every round

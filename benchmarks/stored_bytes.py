@@ -1,6 +1,6 @@
 """What a table takes on disk and what a scan of all its own columns takes, beside the same rows as plain Parquet with zstd.
 
-.venv-spark35/bin/python -m benchmarks.stored_bytes [--rows 5000000]
+python3 dev.py bench stored_bytes [--rows 5000000]
 
 Keys of three kinds: `md5`, random text; `number`, whole numbers in random order; `ordered`, whole numbers in the order of the rows.
 Tables are written with and without Bloom filters in their footers. Scans write to Spark's `noop` in turn, so that all have the same

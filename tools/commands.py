@@ -110,7 +110,9 @@ def _demo(arguments: list[str]) -> int:
 
 def _bench(arguments: list[str]) -> int:
     # All systems are measured on one Spark, the newest that each of them runs on.
-    command = [str(SPARK35.python), "-m", "benchmarks.run", *arguments]
+    chosen = [each for each in arguments[:1] if (MAIN.path.parent / "benchmarks" / f"{each}.py").exists()]
+    module = f"benchmarks.{chosen[0] if chosen else 'run'}"
+    command = [str(SPARK35.python), "-m", module, *arguments[len(chosen) :]]
     return subprocess.run(command, env=ensure(SPARK35), cwd=MAIN.path.parent).returncode
 
 
