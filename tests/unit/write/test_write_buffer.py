@@ -1,7 +1,8 @@
-"""The rows that a task of a bulk load holds."""
+"""The rows that tasks hold and are sent."""
 
 from __future__ import annotations
 
+import pickle
 import random
 
 import pyarrow as pa
@@ -46,3 +47,10 @@ def test_a_task_never_holds_more_than_its_limit_and_a_batch(tmp_path, monkeypatc
     buffer.finish()
     assert sorted(number for _, numbers in written for number in numbers) == list(range(first))
     assert len(written) < 60
+
+
+def test_rows_of_a_small_batch_are_sent_once_whatever_the_number_of_partitions() -> None:
+    rows = batch(random.Random(0), range(2000))
+    sent = [pickle.dumps(each) for each in executor_path.items_of({}, rows)]
+    assert len(sent) == 4
+    assert sum(map(len, sent)) < 1.5 * len(pickle.dumps(rows))

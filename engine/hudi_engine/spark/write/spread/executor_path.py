@@ -13,6 +13,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +26,7 @@ from hudi_engine.format.filegroup.partition_metadata import begin_partition
 from hudi_engine.format.keygen.generator import KeyGenerator, refuse_keyless
 from hudi_engine.format.keygen.partition_path import check_new_partition
 from hudi_engine.format.merge.delete_marker import delete_mask
+from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.parallel import RunTasks, at_most, each_once
 from hudi_engine.format.schema.casting import cast_batch
 from hudi_engine.format.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
@@ -158,10 +160,7 @@ def run_small_batch(
     One job with a task a partition; where that would leave cores idle, one that finds the keys, file by file, and one with
     a task a file group.
     """
-    items = [
-        TaggedUnit(units.get(partition) or PartitionUnit(partition), rows, ())
-        for partition, rows in split_by_partition(batch, PARTITION_PATH)
-    ]
+    items = items_of(units, batch)
     if not items:
         return []
     run = at_most(run_in_spark(spark), most_tasks(context))
@@ -177,6 +176,16 @@ def run_small_batch(
     return [stat for stats in each_once(run(write, items), items, "file groups") for stat in stats]
 
 
+def items_of(units: Mapping[str, PartitionUnit], batch: pa.Table) -> list[TaggedUnit]:
+    """Return the rows of each partition to send to a task: copies, as Arrow would send a part of a table with all of it."""
+    return [
+        TaggedUnit(
+            units.get(partition) or PartitionUnit(partition), taken(rows, np.arange(rows.num_rows)), ()
+        )
+        for partition, rows in split_by_partition(batch, PARTITION_PATH)
+    ]
+
+
 def _matched_only(
     run: RunTasks, look: Callable[[StoredSlice], SliceTag | None], slices: Sequence[StoredSlice]
 ) -> list[SliceTag | None]:
@@ -184,7 +193,7 @@ def _matched_only(
 
     def matched(each: StoredSlice) -> SliceTag | None:
         tag = look(each)
-        return None if tag is None else replace(tag, batch_rows=tag.batch_rows.slice(0, 0))
+        return None if tag is None else replace(tag, batch_rows=pa.array([], tag.batch_rows.type))
 
     return run(matched, slices)
 
