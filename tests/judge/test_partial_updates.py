@@ -227,3 +227,23 @@ def test_a_column_gets_another_type_once_updates_of_some_columns_are_compacted(
         each.id: (each.n, each.st.asDict()) for each in HudiTable.open(spark, str(path)).snapshot().collect()
     }
     assert (by_hudi, own) == (wanted, wanted)
+
+
+def test_rows_that_come_late_lend_no_values_to_updates_of_some_columns(
+    spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    """Rows of a log are merged with each other first, those of the base file with what is left."""
+    table = Table(spark, tmp_path / "t", apache_hudi(NEWEST), 9, "ts", {})
+    table.upsert([row(key, 5, "stored") for key in range(4)])
+    late = [row(key, 4, "late") for key in range(4)]
+    table.upsert([row(0, 7, "newer")], "note", "ts")
+    table.opened.upsert(table.frame(late[:2]))
+    table.check("a late row behind an update of some columns")
+    table.opened.upsert(table.frame(late[2:]), update_columns=["note", "ts"])
+    table.upsert([row(2, 7, "newer")], "qty", "ts")
+    table.check("a late update of some columns before another")
+    table.opened.upsert(table.frame([row(3, 4, "late")]))
+    table.upsert([row(3, 7, "newer")], "note", "ts")
+    table.check("a late row before an update of some columns")
+    table.compact_by_hudi(9)
+    table.check("a compaction by Apache Hudi")

@@ -53,6 +53,11 @@ class LogScan:
         """Whether one of the blocks has some columns only."""
         return any(block.place.is_partial for block in self.blocks)
 
+    @property
+    def has_whole_rows(self) -> bool:
+        """Whether one of the blocks has rows with all of their columns."""
+        return any(block.place.is_data and not block.place.is_partial for block in self.blocks)
+
 
 def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     """Find the blocks of a slice that count."""

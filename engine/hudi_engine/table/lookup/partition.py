@@ -13,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import RepeatedKeyError
+from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.merge.combine_batch import combine_batch
 from hudi_engine.format.merge.delete_marker import delete_mask
+from hudi_engine.format.merge.log_scanner import scan_slice
 from hudi_engine.format.merge.modes.registry import keeps_newer_rows
 from hudi_engine.format.merge.ordering import is_default, newer_wins
 from hudi_engine.format.merge.read_context import ReadContext
@@ -259,11 +261,18 @@ Mask = npt.NDArray[np.bool_]
 
 
 def drop_outdated_updates(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
-    """Return a partition's rows without those that are older than every stored row of their key."""
-    fields = compared_apart(context.config, plan, tagged.batch)
+    """Return a partition's rows without those that are older than every stored row of their key, where merging would not see it."""
+    apart = compared_apart(context.config, plan, tagged.batch)
+    fields = apart or _compared_with_partial(context.config, plan, tagged.batch)
     if not fields or not tagged.tags:
         return tagged
-    tags = [_without_newer(context, fields, tagged.batch, tag) for tag in tagged.tags]
+    always = bool(apart) or plan.update_columns is not None
+    tags = [
+        _without_newer(context, fields, tagged.batch, tag)
+        if always or (tag.file_slice.log_files and scan_slice(context.read, tag.file_slice).has_partial)
+        else tag
+        for tag in tagged.tags
+    ]
     met = np.zeros(tagged.batch.num_rows, dtype=bool)
     for tag in tagged.tags:
         met[np.asarray(tag.matched)] = True
@@ -299,6 +308,20 @@ def compared_apart(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[
     if {name.lower() for name in fields} <= taken or not {*fields} <= {*rows.column_names}:
         return []
     return fields
+
+
+def _compared_with_partial(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[str]:
+    """Return the ordering fields where rows are compared with the stored ones before they go to a log that may have partial blocks.
+
+    Rows of a log are merged with each other first: one that is older than the row of the base file would lend its values to the
+    columns that a partial block lacks.
+    """
+    if config.table_type is not TableType.MERGE_ON_READ or not config.table_version.has_partial_blocks:
+        return []
+    if plan.delete_only or not keeps_newer_rows(config):
+        return []
+    fields = list(config.ordering_fields)
+    return fields if {*fields} <= {*rows.column_names} else []
 
 
 def late_rows(config: TableConfig, fields: list[str], stored: pa.Table, rows: pa.Table) -> Mask:

@@ -37,12 +37,13 @@ def may_hold_deletes(context: WriteContext, file_slice: FileSlice) -> bool:
     return can_delete(context.read.schema, context.config) or scan_slice(context.read, file_slice).has_deletes
 
 
-def partial_columns(context: WriteContext, plan: UnitPlan) -> list[str] | None:
-    """Return the columns that stored rows have in a log: the assigned ones and the ordering fields; None for whole rows.
+def partial_columns(context: WriteContext, plan: UnitPlan, file_slice: FileSlice) -> list[str] | None:
+    """Return the columns that stored rows have in the log of a slice: the assigned and ordering ones; None for whole rows.
 
     Merge modes that look at all columns, and change data, which has whole rows, need whole rows. So do tables with a column that
     marks deletes, which Apache Hudi 1.2.0 looks for at its place among all columns, and those with a global index, whose look-up of
-    Hudi does not merge partial blocks.
+    Hudi does not merge partial blocks. And so do logs with whole rows: one that is older than the base file's row, by the ordering
+    fields, would lend its values to the columns that a partial block lacks.
     """
     config = context.config
     if plan.assigned is None or not config.table_version.has_partial_blocks or config.cdc_enabled:
@@ -50,6 +51,12 @@ def partial_columns(context: WriteContext, plan: UnitPlan) -> list[str] | None:
     if not context.options[WriteOptions.PARTIAL_UPDATES] or can_delete(context.read.schema, config):
         return None
     if merge_rule(config) not in (COMMIT_TIME, EVENT_TIME) or index_kind(context.options).is_global:
+        return None
+    if (
+        config.ordering_fields
+        and file_slice.log_files
+        and scan_slice(context.read, file_slice).has_whole_rows
+    ):
         return None
     data = [name for name in context.schema.names if name not in META_FIELDS]
     wanted = {name.lower() for name in (*plan.assigned, *config.ordering_fields)}
@@ -67,7 +74,7 @@ def composed(
     stored = np.ones(rows.num_rows, dtype=bool)
     if plan.update_columns is None:
         return rows, stored
-    columns = partial_columns(context, plan)
+    columns = partial_columns(context, plan, file_slice)
     if columns is None or plan.sidecars is not None:
         return compose_partial(context, file_slice, rows, plan.update_columns)
     taken = {name.lower() for name in plan.update_columns}
@@ -81,4 +88,5 @@ def updates_of(
     task: WriteTask, plan: UnitPlan, target: LogTarget, updates: pa.Table, stored: npt.NDArray[Any]
 ) -> LogRows | None:
     """Encode rows for a log, those that are stored in partial blocks if some columns of them suffice; None for no rows."""
-    return log_rows(task, target, updates, partial_columns(task.context, plan), stored)
+    columns = partial_columns(task.context, plan, target.file_slice)
+    return log_rows(task, target, updates, columns, stored)
