@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.errors import CorruptTableError, TableNotFoundError
+from hudi_engine.errors import ConfigError, CorruptTableError, TableNotFoundError
 from hudi_engine.format.config.options import resolve_options
 from hudi_engine.format.config.table_config import TableConfig
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
@@ -138,14 +138,14 @@ def test_log_records_beyond_the_memory_limit_go_to_the_folder_for_them(tmp_path:
     state = TableState.load(table.storage)
     taken = tmp_path / "taken"
     taken.write_text("a file where a folder is wanted")
-    small = {"hoodie.memory.merge.max.size": 1, "hoodie.memory.spillable.map.path": str(taken)}
+    small = {"hoodie.memory.merge.max.size": 1, "hoodie.memory.spillable.map.path": str(taken / "below")}
 
     def merged(options: dict[str, object]) -> int:
         context = state.read_context(state.data_schema(), resolve_options(options))
         return sum(read_slice(context, each).num_rows for each in state.view().latest_slices())
 
     assert merged({**small, "hoodie.memory.merge.max.size": 10**9}) == len(tables.MERGED)
-    with pytest.raises(FileExistsError, match="taken"):
+    with pytest.raises(ConfigError, match=f"made in '{taken}/below': .* in hoodie.memory.spillable.map.path"):
         merged(small)
     assert merged({**small, "hoodie.memory.spillable.map.path": str(tmp_path / "spill")}) == len(
         tables.MERGED
