@@ -27,7 +27,7 @@ from hudi_engine.format.merge.missing_columns import fill_defaults, refuse_to_fi
 from hudi_engine.format.merge.ordering import is_default
 from hudi_engine.format.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.format.merge.record_keys import key_column_names, record_keys
-from hudi_engine.format.merge.spill import PLACE, SpillStore, first_places
+from hudi_engine.format.merge.spill import PLACE, SpillStore, first_places, shares_of
 from hudi_engine.format.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.format.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
 
@@ -136,10 +136,10 @@ def _spilled(
 
     stored = sum(block.place.content_length for block in scan.blocks)
     partitions = min(_MAX_PARTITIONS, max(2, 4 * stored // context.bytes_at_once + 2))
-    with SpillStore(context.spill_dir, partitions) as store:
+    with SpillStore(context.spill_dir) as store:
         for part in chain((parts.pop(0) for _ in range(len(parts))), rest):
             total += len(part)
-            store.add(_to_table(part), part.keys)
+            store.add(_to_table(part), shares_of(part.keys, partitions))
         winners = store.fold(fold)
     _LOGGER.info("merged log records on disk in %d parts", partitions)
     return LogRecords(_from_table(winners), total, scan)

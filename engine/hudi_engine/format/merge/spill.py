@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +30,13 @@ Positions = npt.NDArray[np.int64]
 
 
 class SpillStore(ExitStack):
-    """Temporary Arrow files of rows, split by the hash of their key; use it as a context manager.
+    """Temporary Arrow files of rows, one for each share of them; use it as a context manager.
 
-    All rows of a key are in one file, so each file is folded alone. What is left then gets the order that it has where nothing
-    is spilled, as a slice may be read twice, keys alone and whole rows.
+    Where shares are of keys, all rows of a key are in one file, so each file is folded alone. What is left then gets the order that
+    it has where nothing is spilled, as a slice may be read twice, keys alone and whole rows.
     """
 
-    def __init__(self, folder: str | None, partitions: int) -> None:
+    def __init__(self, folder: str | None) -> None:
         super().__init__()
         try:
             if folder is not None:
@@ -48,20 +49,27 @@ class SpillStore(ExitStack):
                 f"local folder that this user may write to in {MergeOptions.SPILL_FOLDER}"
             ) from error
         self._folder = Path(self.enter_context(made))
-        self._partitions = partitions
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
         self._added = 0
 
-    def add(self, rows: pa.Table, keys: pa.ChunkedArray | None) -> None:
-        """Append rows, which may have their places; without keys all go to one file."""
+    def add(self, rows: pa.Table, shares: npt.NDArray[np.integer[Any]] | None = None) -> None:
+        """Append rows, which may have their places; without the number of each one's share all go to one file."""
         if PLACE not in rows.column_names:
             places = np.arange(self._added, self._added + rows.num_rows)
             self._added += rows.num_rows
             rows = rows.append_column(PLACE, pa.array(places))
-        shares = np.zeros(rows.num_rows, np.uint8) if keys is None else shares_of(keys, self._partitions)
+        shares = np.zeros(rows.num_rows, np.uint8) if shares is None else shares
         for number in np.unique(shares):
             table = rows_at(rows, np.flatnonzero(shares == number))
             self._writer(int(number), table.schema).write_table(table)
+
+    def parts(self) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the number of each share with its rows, mapped from a file that goes with the next one."""
+        for writer in self._writers.values():
+            writer.close()
+        for number in sorted(self._writers):
+            yield number, _mapped(self._path(number))
+            self._path(number).unlink()
 
     def fold(self, fold: Callable[[pa.Table], Iterable[pa.Table] | None]) -> pa.Table:
         """Fold the rows of every file and give back what is left, mapped from disk, in the order of its places.
@@ -69,15 +77,12 @@ class SpillStore(ExitStack):
         Args:
             fold: Gets rows with their places, and yields those that are left, or returns None for all.
         """
-        for writer in self._writers.values():
-            writer.close()
         folded: list[pa.Table] = []
-        for path in map(self._path, sorted(self._writers)):
-            rows = _mapped(path)
+        for number, rows in self.parts():
             left = fold(rows)
-            folded.append(rows if left is None else _mapped(_written(path.with_suffix(".left"), left)))
+            path = self._path(number).with_suffix(".left")
+            folded.append(rows if left is None else _mapped(_written(path, left)))
             del rows, left
-            path.unlink()
         places = np.concatenate([each.column(PLACE).to_numpy() for each in folded])
         folded = [each.drop_columns([PLACE]) for each in folded]
         if len(folded) == 1 and bool(np.all(places[1:] >= places[:-1])):

@@ -62,11 +62,12 @@ def _spilled(
         several = combines and not are_distinct(rows.column(RECORD_KEY))
         return _one_a_key(read.config, _SHARES // files, rows) if several else None
 
-    with SpillStore(read.spill_dir, files) as store:
+    with SpillStore(read.spill_dir) as store:
         for portion in portions:
             came += portion.num_rows
             rows = fit(portion)
-            store.add(rows, rows.column(RECORD_KEY) if combines and files > 1 else None)
+            splits = combines and files > 1
+            store.add(rows, shares_of(rows.column(RECORD_KEY), files) if splits else None)
         return store.fold(fold), came
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, HudiError, RepeatedKeyError
+from hudi_engine.format.config.declared.engine_options import MergeOptions
 from hudi_engine.format.config.declared.metadata_options import MetadataOptions
 from hudi_engine.format.config.declared.table_options import TableOptions
 from hudi_engine.format.config.declared.write_options import IndexOptions
@@ -30,6 +31,7 @@ from hudi_engine.format.filegroup.file_slice import FileSlice
 from hudi_engine.format.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.format.filegroup.view import FileSystemView
 from hudi_engine.format.hfile.writer import encode_hfile
+from hudi_engine.format.merge.spill import PLACE, SpillStore
 from hudi_engine.format.merge.table_reader import read_context
 from hudi_engine.format.metadata.definitions import (
     DEFINITIONS_PATH,
@@ -88,7 +90,8 @@ _PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES = 48, 2, 1 << 30
 _KEYS_AT_A_TIME = 10_000_000
-"""Keys of a record index that are in memory at a time, about a gigabyte."""
+"""Keys of a record index that are in memory at a time, about a gigabyte; of more those of one file group."""
+_SLICES_AT_A_TIME = 8
 _MOST_GROUPS, _MOST_GROUPS_OF_A_PARTITION = 10_000, 10
 BUILT_BY = {
     MetadataPartition.COLUMN_STATS: MetadataOptions.COLUMN_STATS,
@@ -399,19 +402,19 @@ class _Build:
             of = scope if changes.is_partitioned else None
             rows = sum(on_threads(self._rows, slices))
             count = self._index_groups(rows, of)
-            at_a_time = max(1, count * _KEYS_AT_A_TIME // max(rows, 1))
-            for first in range(0, count, at_a_time):
-                numbers = range(first, min(first + at_a_time, count))
-                yield self._groups_of_keys(slices, count, numbers, partial(index_group, of))
+            if rows <= _KEYS_AT_A_TIME:
+                yield self._groups_of_keys(slices, count, partial(index_group, of))
+            else:
+                yield from self._groups_on_disk(slices, count, partial(index_group, of))
 
     def _rows(self, each: FileSlice) -> int:
         """Return the number of rows of a slice's base file."""
         return 0 if each.base_file is None else file_rows(self.storage, each.base_file.path)
 
     def _groups_of_keys(
-        self, slices: Sequence[FileSlice], count: int, numbers: range, file_id: Callable[[int], str]
+        self, slices: Sequence[FileSlice], count: int, file_id: Callable[[int], str]
     ) -> list[_Group]:
-        """Return some of ``count`` file groups of the record index, with the locations of the keys of some slices.
+        """Return ``count`` file groups of the record index, with the locations of the keys of some slices.
 
         Raises:
             RepeatedKeyError: A key is stored in several file groups of the table.
@@ -420,34 +423,47 @@ class _Build:
         def keys_of(each: FileSlice) -> list[pa.Array]:
             keys = slice_keys(self.storage, self.timeline, each)
             places = groups_of(keys.cast(pa.string()), count)
-            return [keys.filter(pa.array(places == number)) for number in numbers]
+            return [keys.filter(pa.array(places == number)) for number in range(count)]
 
-        def value_of(each: FileSlice) -> bytes:
+        found, values = on_threads(keys_of, slices), self._locations(slices)
+
+        def group(number: int) -> _Group:
+            parts = [each[number] for each in found]
+            slice_of = np.repeat(np.arange(len(parts), dtype=np.int32), [*map(len, parts)])
+            return _group_of_keys(file_id(number), joined(parts), pa.array(slice_of), values)
+
+        return run_in_threads(group, range(count))
+
+    def _groups_on_disk(
+        self, slices: Sequence[FileSlice], count: int, file_id: Callable[[int], str]
+    ) -> Iterator[list[_Group]]:
+        """Yield the same one by one: the keys are read once, and those of a group lie in a temporary file until it is made."""
+        values, made = self._locations(slices), 0
+        with SpillStore(self.options[MergeOptions.SPILL_FOLDER]) as store:
+            for first in range(0, len(slices), _SLICES_AT_A_TIME):
+                some = slices[first : first + _SLICES_AT_A_TIME]
+                found = on_threads(lambda each: slice_keys(self.storage, self.timeline, each), some)
+                for number, keys in enumerate(found, first):
+                    rows = pa.table({"key": keys, PLACE: np.full(len(keys), number, np.int32)})
+                    store.add(rows, groups_of(keys.cast(pa.string()), count))
+            for number, rows in store.parts():
+                yield [_no_keys(file_id(each), values) for each in range(made, number)]
+                keys, slice_of = joined(rows.column("key").chunks), rows.column(PLACE).combine_chunks()
+                yield [_group_of_keys(file_id(number), keys, slice_of, values)]
+                made = number + 1
+        yield [_no_keys(file_id(each), values) for each in range(made, count)]
+
+    def _locations(self, slices: Sequence[FileSlice]) -> pa.Array:
+        """Return the record that the keys of each slice have."""
+
+        def record(each: FileSlice) -> bytes:
             moment = parse_instant_time(each.base_instant, self.timeline.zone)
             location = Location(each.partition, each.file_id)
             return encode_record(
                 location_record(location, int(moment.timestamp() * 1000)), self.record_schema
             )
 
-        found = on_threads(keys_of, slices)
-        values = pa.array(map(value_of, slices), pa.binary())
-
-        def group(number: int) -> _Group:
-            parts = [each[number - numbers.start] for each in found]
-            keys, slice_of = (
-                joined(parts),
-                np.repeat(np.arange(len(parts), dtype=np.int32), [*map(len, parts)]),
-            )
-            order = pc.array_sort_indices(keys)
-            keys = keys.take(order)
-            same = pc.index(pc.equal(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0))), True).as_py()
-            if same >= 0:
-                raise repeated_key(keys[same])
-            # a record for each slice, not for each key, until the cells are made
-            located = pa.DictionaryArray.from_arrays(pa.array(slice_of).take(order), values)
-            return _Group(file_id(number), keys, located)
-
-        return run_in_threads(group, numbers)
+        return pa.array(map(record, slices), pa.binary())
 
     def _instant(self, used: Collection[str]) -> str:
         """Return the first instant of initialisations that is not used: in version 6 the newest write's with a suffix."""
@@ -530,6 +546,21 @@ class _Build:
         rows = on_threads(lambda each: indexed_rows(context, each, [column])[column].secondary_keys(), slices)
         for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
+
+
+def _no_keys(file_id: str, values: pa.Array) -> _Group:
+    return _group_of_keys(file_id, pa.array([], pa.binary()), pa.array([], pa.int32()), values)
+
+
+def _group_of_keys(file_id: str, keys: pa.Array, slice_of: pa.Array, values: pa.Array) -> _Group:
+    """Return a file group of the record index, its keys in order; raises RepeatedKeyError for one that comes twice."""
+    order = pc.array_sort_indices(keys)
+    keys = keys.take(order)
+    same = pc.index(pc.equal(keys.slice(1), keys.slice(0, max(len(keys) - 1, 0))), True).as_py()
+    if same >= 0:
+        raise repeated_key(keys[same])
+    # a record for each slice, not for each key, until the cells are made
+    return _Group(file_id, keys, pa.DictionaryArray.from_arrays(slice_of.take(order), values))
 
 
 def _groups(changes: Changes, count: int, file_id: Callable[[int], str]) -> list[_Group]:
