@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_engine.format.config.declared.write_options import IndexOptions
-from hudi_engine.format.config.enums import RECORD_INDEXES, IndexType
+from hudi_engine.format.config.enums import BLOOM_INDEXES, RECORD_INDEXES, IndexType
 from hudi_engine.format.config.options import Options
 from hudi_engine.format.index.buckets import BucketForm
 from hudi_engine.table.lookup.tagging import KeyPruning
@@ -50,7 +50,7 @@ def index_kind(options: Options) -> IndexKind:
     return IndexKind(
         kind,
         is_global,
-        kind in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM),
+        kind in BLOOM_INDEXES,
         options[IndexOptions.BUCKETS] if kind is IndexType.BUCKET else None,
         options[MOVES[kind]] if is_global else True,
     )
