@@ -17,7 +17,7 @@ from hudi_engine.format.index.buckets import bucket_ids, bucket_of_file
 from hudi_engine.format.merge.key_sets import are_distinct
 from hudi_engine.format.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
-from hudi_engine.table.handles.append import LogDeletes, append_log
+from hudi_engine.table.handles.append import LogDeletes, append_log, log_rows
 from hudi_engine.table.handles.changelog import settled_rows
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.merge import merge_file
@@ -26,7 +26,7 @@ from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.partition import TaggedUnit, drop_outdated_updates, refuse_repeated
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
-from hudi_engine.table.write.place.partial_logs import composed, updates_of
+from hudi_engine.table.write.place.partial_logs import composed, partial_columns
 from hudi_engine.table.write.place.to_logs import (
     append_changes,
     brings_back,
@@ -204,8 +204,9 @@ def _append_bucket(
         return
     if rows.num_rows == 0:
         return
-    rows, stored = composed(task.context, plan, file_slice, rows)
+    columns = partial_columns(task.context, plan, file_slice)
+    rows, stored = composed(task.context, plan, file_slice, rows, columns)
     updates, removed = split_deletes(task, rows, None if deletes is None else deletes.fill_null(False))
     stays = np.ones(len(known), dtype=bool) if deletes is None else ~np.asarray(deletes.fill_null(False))
-    logged = None if updates is None else updates_of(task, plan, target, updates, (known & stored)[stays])
+    logged = None if updates is None else log_rows(task, target, updates, columns, (known & stored)[stays])
     yield from append_log(task, target, logged, removed, inserts=int((~known & stays).sum()))

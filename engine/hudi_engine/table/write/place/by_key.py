@@ -13,7 +13,7 @@ from hudi_engine.format.config.enums import TableType
 from hudi_engine.format.merge.rows_at import taken
 from hudi_engine.format.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.format.timeline.commit_metadata import WriteStat
-from hudi_engine.table.handles.append import LogDeletes, append_log
+from hudi_engine.table.handles.append import LogDeletes, append_log, log_rows
 from hudi_engine.table.handles.changelog import settled_rows
 from hudi_engine.table.handles.create import create_files
 from hudi_engine.table.handles.merge import merge_file
@@ -21,7 +21,7 @@ from hudi_engine.table.handles.updates import FileChanges
 from hudi_engine.table.handles.write_task import WriteTask
 from hudi_engine.table.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.table.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
-from hudi_engine.table.write.place.partial_logs import composed, updates_of
+from hudi_engine.table.write.place.partial_logs import composed, partial_columns
 from hudi_engine.table.write.place.shares import shares_of_new
 from hudi_engine.table.write.place.sidecars import log_batch, note_sidecar
 from hudi_engine.table.write.place.to_logs import (
@@ -140,7 +140,8 @@ class _TaggedRows:
         if task.context.config.keeps_operations:
             yield from append_changes(task, plan, target, touched, marks)
             return
-        touched, stored = composed(task.context, plan, file_slice, touched)
+        columns = partial_columns(task.context, plan, file_slice)
+        touched, stored = composed(task.context, plan, file_slice, touched, columns)
         if plan.delete_only:
             updates, mask = None, None
             removed: LogDeletes | None = LogDeletes(touched.column(RECORD_KEY).combine_chunks())
@@ -148,7 +149,7 @@ class _TaggedRows:
             mask = None if marks is None else marks.fill_null(False)
             updates, removed = split_deletes(task, touched, mask)
         stored = stored if mask is None else stored[~np.asarray(mask)]
-        written = None if updates is None else updates_of(task, plan, target, updates, stored)
+        written = None if updates is None else log_rows(task, target, updates, columns, stored)
         stats = append_log(task, target, written, removed)
         batch = log_batch(self.tag, touched, written, mask, all_deleted=plan.delete_only)
         note_sidecar(task.context, plan, target, batch, stats)

@@ -6,7 +6,7 @@ to take its other columns from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,12 @@ from hudi_engine.format.merge.delete_marker import can_delete
 from hudi_engine.format.merge.log_scanner import scan_slice
 from hudi_engine.format.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
 from hudi_engine.format.schema.meta_fields import META_FIELDS, RECORD_KEY
-from hudi_engine.table.handles.append import LogRows, LogTarget, log_rows
 from hudi_engine.table.handles.merge import compose_partial
 from hudi_engine.table.lookup.kinds import index_kind
 
 if TYPE_CHECKING:
     from hudi_engine.format.filegroup.file_slice import FileSlice
     from hudi_engine.table.handles.write_context import WriteContext
-    from hudi_engine.table.handles.write_task import WriteTask
     from hudi_engine.table.lookup.unit import UnitPlan
 
 Mask = npt.NDArray[np.bool_]
@@ -65,16 +63,18 @@ def partial_columns(context: WriteContext, plan: UnitPlan, file_slice: FileSlice
 
 
 def composed(
-    context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table
+    context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table, columns: list[str] | None
 ) -> tuple[pa.Table, Mask]:
     """Return rows for a log as far as it needs them, and which of them are stored.
 
     Stored columns that the update leaves alone are read only where the log has whole rows, or the sidecar of the write needs them.
+
+    Args:
+        columns: The `partial_columns` of the slice.
     """
     stored = np.ones(rows.num_rows, dtype=bool)
     if plan.update_columns is None:
         return rows, stored
-    columns = partial_columns(context, plan, file_slice)
     if columns is None or plan.sidecars is not None:
         return compose_partial(context, file_slice, rows, plan.update_columns)
     taken = {name.lower() for name in plan.update_columns}
@@ -82,11 +82,3 @@ def composed(
     if not kept and not may_hold_deletes(context, file_slice):
         return rows, stored
     return compose_partial(context, file_slice, rows, plan.update_columns, [RECORD_KEY, *kept])
-
-
-def updates_of(
-    task: WriteTask, plan: UnitPlan, target: LogTarget, updates: pa.Table, stored: npt.NDArray[Any]
-) -> LogRows | None:
-    """Encode rows for a log, those that are stored in partial blocks if some columns of them suffice; None for no rows."""
-    columns = partial_columns(task.context, plan, target.file_slice)
-    return log_rows(task, target, updates, columns, stored)
