@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (ROOT / "engine" / "hudi_engine", ROOT / "dbt" / "adapters" / "hudi")
 MODULES = {path: path.read_text(encoding="utf-8") for room in ROOMS for path in sorted(room.rglob("*.py"))}
 # A fix that adds a mechanism replaces another one, or refuses the case by name.
-MAX_LINES = 93_547
+MAX_LINES = 93_542
 TREES = {path: ast.parse(text) for path, text in MODULES.items()}
 FUNCTIONS = [
     (path, node)

@@ -45,8 +45,8 @@ class SpillStore(ExitStack):
         except OSError as error:
             where = "the system's temp folder" if folder is None else f"{folder!r}"
             raise ConfigError(
-                f"rows are more than {MergeOptions.MERGE_MEMORY}, and no file for them can be made in {where}: {error}. Name a "
-                f"local folder that this user may write to in {MergeOptions.SPILL_FOLDER}"
+                f"rows are more than are held in memory, and no file for them can be made in {where}: {error}. Name a local folder "
+                f"that this user may write to in {MergeOptions.SPILL_FOLDER}"
             ) from error
         self._folder = Path(self.enter_context(made))
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}

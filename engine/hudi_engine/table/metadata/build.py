@@ -90,7 +90,7 @@ _PARTITION_STATS = MetadataPartition.PARTITION_STATS.value
 _DIGITS = 17
 _BYTES_A_KEY, _GROWTH, _GROUP_BYTES = 48, 2, 1 << 30
 _KEYS_AT_A_TIME = 10_000_000
-"""Keys of a record index that are in memory at a time, about a gigabyte; of more those of one file group."""
+"""Keys of a record index that are in memory at a time, about a gigabyte; those of a file group in any case."""
 _SLICES_AT_A_TIME = 8
 _MOST_GROUPS, _MOST_GROUPS_OF_A_PARTITION = 10_000, 10
 BUILT_BY = {
@@ -405,7 +405,8 @@ class _Build:
             if rows <= _KEYS_AT_A_TIME:
                 yield self._groups_of_keys(slices, count, partial(index_group, of))
             else:
-                yield from self._groups_on_disk(slices, count, partial(index_group, of))
+                at_a_time = max(1, count * _KEYS_AT_A_TIME // rows)
+                yield from self._groups_on_disk(slices, count, at_a_time, partial(index_group, of))
 
     def _rows(self, each: FileSlice) -> int:
         """Return the number of rows of a slice's base file."""
@@ -435,10 +436,11 @@ class _Build:
         return run_in_threads(group, range(count))
 
     def _groups_on_disk(
-        self, slices: Sequence[FileSlice], count: int, file_id: Callable[[int], str]
+        self, slices: Sequence[FileSlice], count: int, at_a_time: int, file_id: Callable[[int], str]
     ) -> Iterator[list[_Group]]:
-        """Yield the same one by one: the keys are read once, and those of a group lie in a temporary file until it is made."""
-        values, made = self._locations(slices), 0
+        """Yield the same, some at a time: the keys are read once, and those of a group lie in a temporary file until it is made."""
+        values = self._locations(slices)
+        nothing = pa.table({"key": pa.array([], pa.binary()), PLACE: pa.array([], pa.int32())})
         with SpillStore(self.options[MergeOptions.SPILL_FOLDER]) as store:
             for first in range(0, len(slices), _SLICES_AT_A_TIME):
                 some = slices[first : first + _SLICES_AT_A_TIME]
@@ -446,12 +448,15 @@ class _Build:
                 for number, keys in enumerate(found, first):
                     rows = pa.table({"key": keys, PLACE: np.full(len(keys), number, np.int32)})
                     store.add(rows, groups_of(keys.cast(pa.string()), count))
-            for number, rows in store.parts():
-                yield [_no_keys(file_id(each), values) for each in range(made, number)]
-                keys, slice_of = joined(rows.column("key").chunks), rows.column(PLACE).combine_chunks()
-                yield [_group_of_keys(file_id(number), keys, slice_of, values)]
-                made = number + 1
-        yield [_no_keys(file_id(each), values) for each in range(made, count)]
+            parts = dict(store.parts())
+
+        def group(number: int) -> _Group:
+            rows = parts.pop(number, nothing)
+            keys, slice_of = joined(rows.column("key").chunks), rows.column(PLACE).combine_chunks()
+            return _group_of_keys(file_id(number), keys, slice_of, values)
+
+        for first in range(0, count, at_a_time):
+            yield run_in_threads(group, range(first, min(first + at_a_time, count)))
 
     def _locations(self, slices: Sequence[FileSlice]) -> pa.Array:
         """Return the record that the keys of each slice have."""
@@ -546,10 +551,6 @@ class _Build:
         rows = on_threads(lambda each: indexed_rows(context, each, [column])[column].secondary_keys(), slices)
         for keys in rows:
             changes.put_all(keys, SECONDARY_RECORD)
-
-
-def _no_keys(file_id: str, values: pa.Array) -> _Group:
-    return _group_of_keys(file_id, pa.array([], pa.binary()), pa.array([], pa.int32()), values)
 
 
 def _group_of_keys(file_id: str, keys: pa.Array, slice_of: pa.Array, values: pa.Array) -> _Group:
